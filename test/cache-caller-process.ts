@@ -1,9 +1,9 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CacheOptions } from '../src/cache/index.ts';
 import { BUILD } from './lock-holder-process.ts';
+import { suspendProcess } from './suspend-process.ts';
 
 export interface Calls extends Omit<CacheOptions, 'signal' | 'serializer'> {
   readonly key: string;
@@ -76,13 +76,8 @@ export class CallerProcess {
   }
 
   /** Stops the process, as a debugger or a suspend does. */
-  async stop(): Promise<void> {
-    this.#child.kill('SIGSTOP');
-    const stateOf = (): string => {
-      const line = readFileSync(`/proc/${this.#child.pid}/stat`, 'utf8');
-      return line.slice(line.lastIndexOf(')') + 2)[0]!;
-    };
-    while (stateOf() !== 'T') await new Promise(setImmediate);
+  stop(): void {
+    suspendProcess(this.#child.pid!);
   }
 
   continue(): void {

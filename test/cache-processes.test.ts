@@ -122,7 +122,7 @@ describe.each(Object.keys(SERVERS) as (keyof typeof SERVERS)[])('processes, on %
   it('load again after the lease of a paused loader, and refuse its late value', async () => {
     const working = programs.map((program) => program.call({ ...calls, fresh: '1m' }));
     const loader = await Promise.race(programs.map((program) => program.loading(calls.key)));
-    await loader.stop();
+    loader.stop();
     const others = working.filter((_, index) => programs[index] !== loader);
     for (const { values } of await Promise.all(others)) expect(values).toEqual([2]);
     loader.continue();

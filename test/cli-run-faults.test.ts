@@ -17,6 +17,7 @@ import { findLocalAddress } from '../src/local/index.ts';
 import { MAIN, runCli } from './cli-process.ts';
 import { isDead, Lifeline, startRun } from './cli-run-process.ts';
 import { LockScene } from './lock-scene.ts';
+import { suspendProcess } from './suspend-process.ts';
 
 const LOST = 79;
 const runtime = mkdtempSync(join(tmpdir(), 'holdfast-run-'));
@@ -215,7 +216,7 @@ describe('a runner', () => {
     using line = new Lifeline();
     await using runner = startShell('frozen', direct, '4s', stubborn(line));
     await line.next();
-    runner.child.kill('SIGSTOP');
+    suspendProcess(runner.child.pid!);
     await line.ended();
     expect(await leftMs('frozen')).toBeGreaterThan(0);
     runner.child.kill('SIGCONT');
@@ -225,7 +226,7 @@ describe('a runner', () => {
   it('that is stopped for less than the lease: the command continues', async () => {
     await using runner = startShell('nap', direct, '2s', 'echo on; read x');
     await runner.waitFor(/on/);
-    runner.child.kill('SIGSTOP');
+    suspendProcess(runner.child.pid!);
     runner.child.kill('SIGCONT');
     const before = await leftMs('nap');
     while ((await leftMs('nap')) <= before) await scene.direct.ping();

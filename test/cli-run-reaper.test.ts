@@ -7,6 +7,7 @@ import { findLocalAddress } from '../src/local/index.ts';
 import { runCli } from './cli-process.ts';
 import { isDead, Lifeline, startRun } from './cli-run-process.ts';
 import { LockScene } from './lock-scene.ts';
+import { suspendProcess } from './suspend-process.ts';
 import { withinMs } from './within.ts';
 
 const OVERDUE = 124;
@@ -101,7 +102,7 @@ describe.concurrent('a runner that is stopped', () => {
     const command = ['env', '-i', 'sh', '-c', script];
     await using runner = startRun(['early', ...options, '--', ...command]);
     await line.next();
-    runner.child.kill('SIGSTOP');
+    suspendProcess(runner.child.pid!);
     await line.ended();
     expect(await scene.leftMs('early')).toBeGreaterThan(0);
     runner.child.kill('SIGCONT');
@@ -116,7 +117,7 @@ describe.concurrent('a runner that is stopped', () => {
     const local = newLocal();
     await using runner = startRun(['stopped', '--', ...command], local);
     const pid = await line.next();
-    runner.child.kill('SIGSTOP');
+    suspendProcess(runner.child.pid!);
     await killLocalServer(local);
     await using next = startRun(['stopped', '--', 'sh', '-c', isDead(pid)], local);
     expect(await next.ended()).toBe(0);
@@ -199,7 +200,7 @@ describe.concurrent('a reaper', () => {
     const [, runId] = await runner.waitFor(/runId (\w+)\.\n/);
     const reaper = reaperOf(runId!)!;
     while (countdownsOf(reaper) < 2) await scene.direct.ping();
-    runner.child.kill('SIGSTOP');
+    suspendProcess(runner.child.pid!);
     process.kill(reaper, 'SIGKILL');
     runner.child.kill('SIGKILL');
     await line.ended();
@@ -244,7 +245,7 @@ describe.concurrent('a reaper', () => {
     const script = `exec 9>"${line.path}"; trap 'echo told >&9; exit 0' TERM; echo runId $HOLDFAST_RUN.; while :; do sleep 1000 & wait; done`;
     const { runner, runId } = await startWatched('woken', '3s', script);
     await using _ended = runner;
-    process.kill(reaperOf(runId)!, 'SIGSTOP');
+    suspendProcess(reaperOf(runId)!);
     await scene.neighbour().mutex('woken').forceRelease();
     expect(await line.next()).toBe('told');
     await line.ended();

@@ -113,9 +113,9 @@ describe('three members of etcd', () => {
     const violations = await survives(async () => {
       const leader = await cluster.leader();
       const follower = cluster.members.find((member) => member !== leader)!;
-      follower.signal('SIGSTOP');
+      follower.pause();
       await pause(1500);
-      follower.signal('SIGCONT');
+      follower.resume();
     });
     expect(violations).toEqual([]);
   });
@@ -123,9 +123,9 @@ describe('three members of etcd', () => {
   it('keeps the order of fences when the leader is paused', async () => {
     const violations = await survives(async () => {
       const leader = await cluster.leader();
-      leader.signal('SIGSTOP');
+      leader.pause();
       await pause(3000);
-      leader.signal('SIGCONT');
+      leader.resume();
     });
     // A leader of etcd before 3.4.31 and 3.5.13 that was paused ends leases that others have renewed (etcd#15247).
     expect(violations.filter((text) => text.includes('after'))).toEqual([]);
@@ -134,14 +134,14 @@ describe('three members of etcd', () => {
   it('grants nothing without a majority, and grants again with one', async () => {
     const violations = await survives(async (register) => {
       const [first, second] = cluster.members;
-      first!.signal('SIGSTOP');
-      second!.signal('SIGSTOP');
+      first!.pause();
+      second!.pause();
       await pause(500);
       const { writeCount } = register;
       await pause(LEASE_MS + 1000);
       expect(register.writeCount).toBe(writeCount);
-      first!.signal('SIGCONT');
-      second!.signal('SIGCONT');
+      first!.resume();
+      second!.resume();
     });
     expect(violations.filter((text) => text.includes('after'))).toEqual([]);
   });

@@ -22,6 +22,7 @@ import { CertificateAuthority } from './certificate-authority.ts';
 import { FaultProxy, PASS } from './fault-proxy.ts';
 import { BUILD } from './lock-holder-process.ts';
 import { type EtcdCluster, startEtcd } from './real-etcd.ts';
+import { suspendProcess } from './suspend-process.ts';
 import { withinMs } from './within.ts';
 
 const STORES = pathToFileURL(join(import.meta.dirname, '..', 'dist', 'public', 'stores.js')).href;
@@ -429,7 +430,7 @@ describe.concurrent('a process', () => {
   it('that is paused for longer than its lease learns that it has lost the lock', async () => {
     const { child, fence } = start('paused');
     await fence;
-    child.kill('SIGSTOP');
+    suspendProcess(child.pid!);
     await using locks = new Locks({ store: etcdStore(etcd.endpoints) });
     const lease = await locks.mutex('paused').acquire({ wait: '20s' });
     expect(lease.fence).toBeGreaterThan(await fence);

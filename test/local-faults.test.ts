@@ -19,6 +19,7 @@ import { runCli } from './cli-process.ts';
 import type { LocalClient } from './local-client.ts';
 import { type AtEnd, newFolder, serversOf, start, starts, until } from './local-scene.ts';
 import { elapse } from './lock-scene.ts';
+import { suspendProcess } from './suspend-process.ts';
 import { withinMs } from './within.ts';
 
 const UNAVAILABLE = 69;
@@ -162,7 +163,7 @@ describe.concurrent('a local server that is stopped', () => {
     const client = await start(folder, {}, atEnd);
     const { pid, address } = await client.open();
     await client.acquire('a', { lease: '1h' });
-    process.kill(pid, 'SIGSTOP');
+    suspendProcess(pid);
     return { folder, socket: address.slice('unix:'.length) };
   }
 
@@ -314,7 +315,7 @@ describe('a folder that is emptied', () => {
     const [holder, other] = await starts(2, folder);
     const { pid } = await holder!.open();
     await holder!.acquire('a', { lease: '1h' });
-    process.kill(pid, 'SIGSTOP');
+    suspendProcess(pid);
     rmSync(folder, { recursive: true });
     mkdirSync(folder, { mode: 0o700 });
     const { pid: faster } = await other!.open();

@@ -17,7 +17,7 @@ describe.concurrent('mode 1: a holder that is stopped', () => {
     const first = await stopped.acquire('a', { lease: LEASE_MS });
     const waiting = next.acquire('a', WAIT);
     await until(async () => (await scene.waitersOf('a')) === 1);
-    await stopped.stop();
+    stopped.stop();
     // This message arrives before the process continues, so it is handled before our timers run.
     const state = stopped.leaseState();
     const second = await waiting;
@@ -36,7 +36,7 @@ describe.concurrent('mode 1: a holder that is stopped', () => {
     await using scene = await LockScene.open();
     const stopped = await scene.program();
     await stopped.acquire('a', { lease: LEASE_MS });
-    await stopped.stop();
+    stopped.stop();
     const state = stopped.leaseState();
     await until(async () => (await scene.ownerOf('a')) === null);
     stopped.continue();
@@ -47,7 +47,7 @@ describe.concurrent('mode 1: a holder that is stopped', () => {
     await using scene = await LockScene.open();
     const stopped = await scene.program();
     const { fence } = await stopped.acquire('a', { lease: '6s' });
-    await stopped.stop();
+    stopped.stop();
     expect(await scene.neighbour().mutex('a').tryAcquire()).toBe(null);
     stopped.continue();
     expect(await stopped.leaseState()).toMatchObject({ held: true, keptSignalAborted: false });
@@ -151,7 +151,7 @@ async function count(verb: 'write' | 'writeFenced', rounds: number): Promise<[nu
   for (let round = 0; round < rounds; round++) {
     await paused.acquire('counter', { lease: 400, ...WAIT });
     const seen = await paused.read('count');
-    await paused.stop();
+    paused.stop();
     const late = paused.write(verb, 'count', seen + 1);
     await other.acquire('counter', WAIT);
     const written = await other.write(verb, 'count', (await other.read('count')) + 1);

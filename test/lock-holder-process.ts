@@ -1,9 +1,9 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { AcquireOptions, ReleaseOutcome } from '../src/index.ts';
+import { suspendProcess } from './suspend-process.ts';
 
 /** The built package. HOLDFAST_BUILD names another build. */
 export const BUILD = pathToFileURL(
@@ -104,13 +104,8 @@ export class HolderProcess {
   }
 
   /** Stops the process by SIGSTOP, as a debugger or the suspend of a machine does. */
-  async stop(): Promise<void> {
-    this.#child.kill('SIGSTOP');
-    const stateOf = (): string => {
-      const line = readFileSync(`/proc/${this.#child.pid}/stat`, 'utf8');
-      return line.slice(line.lastIndexOf(')') + 2)[0]!;
-    };
-    while (stateOf() !== 'T') await new Promise(setImmediate);
+  stop(): void {
+    suspendProcess(this.#child.pid!);
   }
 
   continue(): void {

@@ -8,6 +8,7 @@ import { createLocks, type Lease, type Locks, redisStore } from '../src/index.ts
 import { FaultProxy } from './fault-proxy.ts';
 import { HolderProcess } from './lock-holder-process.ts';
 import { spawnRealRedis, startHoldfast } from './real-redis.ts';
+import { suspendProcess } from './suspend-process.ts';
 import { withinMs } from './within.ts';
 
 export interface ProgramOptions {
@@ -71,7 +72,7 @@ export class LockScene implements AsyncDisposable {
 
   /** Stops the server by SIGSTOP, like a suspended machine. */
   stopServer(): void {
-    this.#redis!.kill('SIGSTOP');
+    suspendProcess(this.#redis!.pid!);
   }
 
   continueServer(): void {

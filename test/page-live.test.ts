@@ -221,7 +221,7 @@ describe('the page of holdfast serve, in a browser', () => {
     const holder = await startHolder(server);
     await open(server.address, 'losses');
     await holder.acquire('nightly', { lease: '500ms' });
-    await holder.stop();
+    holder.stop();
     const loss = page.locator('.loss', { hasText: 'The lease expired' });
     await loss
       .locator('tr', { hasText: 'nightly' })

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { freePort } from './real-redis.ts';
+import { suspendProcess } from './suspend-process.ts';
 
 /** One member of etcd on loopback, with data in a folder of its own. */
 export class EtcdMember {
@@ -41,8 +42,12 @@ export class EtcdMember {
     await this.#end('SIGKILL');
   }
 
-  signal(signal: 'SIGSTOP' | 'SIGCONT'): void {
-    this.#process?.kill(signal);
+  pause(): void {
+    suspendProcess(this.#process!.pid!);
+  }
+
+  resume(): void {
+    this.#process?.kill('SIGCONT');
   }
 
   forgetData(): void {
@@ -116,7 +121,7 @@ export class EtcdCluster {
   }
 
   async stop(): Promise<void> {
-    for (const member of this.members) member.signal('SIGCONT');
+    for (const member of this.members) member.resume();
     await Promise.all(this.members.map((member) => member.stop()));
   }
 }

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { freePort, type RunningServer, stopProcess } from './real-redis.ts';
+import { suspendProcess } from './suspend-process.ts';
 
 /** A memcached that can be killed, paused and started again on the same port. */
 export interface RunningMemcached extends RunningServer {
@@ -34,7 +35,7 @@ export async function startMemcached(...options: readonly string[]): Promise<Run
     async restart() {
       child = await spawnMemcached(port, options);
     },
-    pause: () => void child.kill('SIGSTOP'),
+    pause: () => suspendProcess(child.pid!),
     resume: () => void child.kill('SIGCONT'),
     command: (text) => command(port, text),
   };

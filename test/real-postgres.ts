@@ -13,6 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { freePort } from './real-redis.ts';
+import { suspendProcess } from './suspend-process.ts';
 
 /** A PostgreSQL server under test. It keeps its data when it is killed and started again. */
 export interface RealPostgres {
@@ -67,11 +68,14 @@ export async function startRealPostgres(...settings: readonly string[]): Promise
     async start() {
       server = await spawnUntilReady(data);
     },
-    pause: () => signal('SIGSTOP'),
+    pause: () => processesOf(server.pid!).forEach(suspendProcess),
     resume: () => signal('SIGCONT'),
     async stop() {
       // Immediate: without a checkpoint.
-      await end(() => server.kill('SIGQUIT'));
+      await end(() => {
+        signal('SIGCONT');
+        server.kill('SIGQUIT');
+      });
       rmSync(folder, { recursive: true, force: true });
     },
   };

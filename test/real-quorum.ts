@@ -4,6 +4,7 @@ import { Redis } from 'ioredis';
 import { Locks } from '../src/lock/index.ts';
 import { quorumUrlStore } from '../src/stores/quorum/quorum-store.ts';
 import { freePort, spawnRealRedis, stopProcess } from './real-redis.ts';
+import { suspendProcess } from './suspend-process.ts';
 
 /** Redis servers that know nothing of each other. Without persistence: a restart loses all data. */
 export interface RealQuorum extends AsyncDisposable {
@@ -71,7 +72,7 @@ export class RealNode {
   }
 
   pause(): void {
-    this.#process!.kill('SIGSTOP');
+    suspendProcess(this.#process!.pid!);
   }
 
   resume(): void {

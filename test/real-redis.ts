@@ -55,6 +55,8 @@ export async function stopProcess(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const exited = once(child, 'exit');
   child.kill();
+  // A process that a failed test left suspended gets SIGTERM only when it continues.
+  child.kill('SIGCONT');
   await exited;
 }
 
