@@ -5,7 +5,6 @@ import {
   mkdirSync,
   mkdtempSync,
   readFileSync,
-  rmSync,
   watch,
   writeFileSync,
 } from 'node:fs';
@@ -17,6 +16,7 @@ import { findLocalAddress } from '../src/local/index.ts';
 import { MAIN, runCli } from './cli-process.ts';
 import { isDead, Lifeline, startRun } from './cli-run-process.ts';
 import { LockScene } from './lock-scene.ts';
+import { removeFolder } from './remove-folder.ts';
 import { suspendProcess } from './suspend-process.ts';
 
 const LOST = 79;
@@ -34,7 +34,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await scene[Symbol.asyncDispose]();
-  rmSync(runtime, { recursive: true, force: true });
+  removeFolder(runtime);
 });
 
 /**

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, readlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -7,6 +7,7 @@ import { findLocalAddress } from '../src/local/index.ts';
 import { runCli } from './cli-process.ts';
 import { isDead, Lifeline, startRun } from './cli-run-process.ts';
 import { LockScene } from './lock-scene.ts';
+import { removeFolder } from './remove-folder.ts';
 import { suspendProcess } from './suspend-process.ts';
 import { withinMs } from './within.ts';
 
@@ -26,7 +27,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await scene[Symbol.asyncDispose]();
-  rmSync(runtime, { recursive: true, force: true });
+  removeFolder(runtime);
 });
 
 interface LocalEnvironment extends Record<string, string> {

@@ -19,6 +19,7 @@ import { runCli } from './cli-process.ts';
 import type { LocalClient } from './local-client.ts';
 import { type AtEnd, newFolder, serversOf, start, starts, until } from './local-scene.ts';
 import { elapse } from './lock-scene.ts';
+import { removeFolder } from './remove-folder.ts';
 import { suspendProcess } from './suspend-process.ts';
 import { withinMs } from './within.ts';
 
@@ -236,22 +237,10 @@ function createdAt(address: string): string {
   return `${ino} ${ctimeNs}`;
 }
 
-/** The server may take its place again during the removal. */
-function removeAll(folder: string): void {
-  for (let triesLeft = 1000; ; triesLeft--) {
-    try {
-      rmSync(folder, { recursive: true });
-      return;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOTEMPTY' || triesLeft === 0) throw error;
-    }
-  }
-}
-
 describe('a folder that is emptied', () => {
   it.each([
     ['its socket', (folder: string) => rmSync(join(folder, 'server-2.sock'))],
-    ['all of it', removeAll],
+    ['all of it', removeFolder],
   ])('(%s) loses no lock: the server takes its place again', async (_, empty) => {
     const folder = newFolder();
     const [holder, other] = await starts(2, folder);

@@ -1,6 +1,7 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
 import { onTestFinished, type TestContext } from 'vitest';
 import { LocalClient, type LocalClientOptions } from './local-client.ts';
+import { removeFolder } from './remove-folder.ts';
 
 /** Calls a function at the end of the test. Concurrent tests pass the one of their context. */
 export type AtEnd = TestContext['onTestFinished'];
@@ -10,7 +11,7 @@ export function newFolder(atEnd: AtEnd = onTestFinished): string {
   const folder = mkdtempSync('/tmp/holdfast-test-');
   atEnd(() => {
     for (const pid of serversOf(folder)) process.kill(pid, 'SIGKILL');
-    rmSync(folder, { recursive: true, force: true });
+    removeFolder(folder);
   });
   return folder;
 }
