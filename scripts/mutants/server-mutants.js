@@ -13,6 +13,13 @@ export const SERVER_MUTANTS = [
     TESTS,
   ),
   mutant(
+    'server: databases share the hashes of the keys that were decoded ahead',
+    'src/engine/key-index.ts',
+    '  readonly #nextHashes = new Int32Array(MAX_PREFETCHED);',
+    '  static readonly #all = new Int32Array(64);\n  readonly #nextHashes = KeyIndex.#all;',
+    ['src/engine/key-index.test.ts'],
+  ),
+  mutant(
     'server: the last of the requests that were decoded together is dropped',
     QUEUE,
     '    if (requests.length > 1) database.prefetch(requests);',

@@ -54,6 +54,16 @@ describe('KeyIndex against a Map', () => {
     }
   });
 
+  test('finds keys that were prefetched after another index has prefetched others', () => {
+    const [first, second] = [new IndexedKeys(42), new IndexedKeys(42)];
+    const slots = new Int32Array(2);
+    first.add('a');
+    first.add('b');
+    first.index.prefetch(['a', 'b'], slots);
+    second.index.prefetch(['c', 'd'], slots);
+    expect(first.index.find('a', first.keys)).toBe(0);
+  });
+
   test('gives the same results after any insertions, removals and moves', () => {
     const random = seededRandom(7);
     const indexed = new IndexedKeys(42);
@@ -133,8 +143,8 @@ describe('the cost of KeyIndex', () => {
   });
 
   test('growing moves at most a hundredth of all entries, and removals shrink the table', () => {
-    const lengths = countedTables();
     const indexed = new IndexedKeys(5);
+    const lengths = countedTables();
     for (let number = 0; number < SIZE; number++) indexed.add(keyOf(number));
     // A segment grows from 512 cells, three quarters full, to 1024 cells of two numbers each.
     expect(Math.max(...lengths)).toBe(2 * 1024);
@@ -147,8 +157,8 @@ describe('the cost of KeyIndex', () => {
   test('another seed changes the order of keys', () => {
     // The number of keys before the first segment of eight cells grows.
     const untilGrowth = (seed: number): number => {
-      const lengths = countedTables();
       const indexed = new IndexedKeys(seed);
+      const lengths = countedTables();
       while (!lengths.some((length) => length > 2 * 8)) indexed.add(keyOf(indexed.keys.length));
       vi.unstubAllGlobals();
       return indexed.keys.length;

@@ -19,7 +19,7 @@ export class KeyIndex {
   #lastHash: number;
   /** The keys that were prefetched, in the order in which commands will use them, and their hashes. */
   #nextKeys: readonly string[] = [];
-  #nextHashes: readonly number[] = [];
+  readonly #nextHashes = new Int32Array(MAX_PREFETCHED);
   #nextAt = 0;
 
   constructor(seed: number) {
@@ -42,19 +42,20 @@ export class KeyIndex {
 
   /**
    * Reads the cells that `find` will read for these keys, and keeps their hashes for it. Writes to `slots` which slot each
-   * key has, or -1; a wrong one if another key has the same hash. The loop that waits for memory is short, so that the
-   * processor reads the cells of many keys at the same time.
+   * key has, or -1; a wrong one if another key has the same hash. The first loop does not wait for the cells that it reads,
+   * so that the processor loads those of many keys at the same time. There are at most MAX_PREFETCHED keys.
    */
   prefetch(keys: readonly string[], slots: Int32Array): void {
-    const hashes = keys.map((key) => nameHash(key, this.#seed));
+    const hashes = this.#nextHashes;
     this.#nextKeys = keys;
-    this.#nextHashes = hashes;
     this.#nextAt = 0;
-    for (let at = 0; at < hashes.length; at++) {
-      const { cells, mask } = this.#segments[hashes[at]! >>> SEGMENT_SHIFT]!;
-      slots[at] = cells[2 * (hashes[at]! & mask)]!;
+    for (let at = 0; at < keys.length; at++) {
+      const hash = nameHash(keys[at]!, this.#seed);
+      const { cells, mask } = this.#segments[hash >>> SEGMENT_SHIFT]!;
+      hashes[at] = hash;
+      slots[at] = cells[2 * (hash & mask)]!;
     }
-    for (let at = 0; at < hashes.length; at++) slots[at] = this.#probe(hashes[at]!);
+    for (let at = 0; at < keys.length; at++) slots[at] = this.#probe(hashes[at]!);
   }
 
   /** Adds a key. It must not exist. */
@@ -95,6 +96,8 @@ export class KeyIndex {
   }
 }
 
+/** The most keys that are prefetched together. */
+export const MAX_PREFETCHED = 64;
 const SEGMENTS = 256;
 const SEGMENT_SHIFT = 24;
 const EMPTY = -1;

@@ -1,6 +1,6 @@
 import { DeadlineHeap } from './deadline-heap.ts';
 import { Footprint, stringBytes } from './footprint.ts';
-import { KeyIndex } from './key-index.ts';
+import { KeyIndex, MAX_PREFETCHED } from './key-index.ts';
 import type { Value } from './value.ts';
 
 /**
@@ -38,24 +38,26 @@ export class Keyspace {
   prefetch(requests: readonly (readonly string[])[]): void {
     // A small key space is in the processor's cache already.
     if (this.keys.length < MIN_PREFETCHED_KEYS) return;
-    const keys = requests.slice(0, MAX_PREFETCHED).map(prefetchedKey);
+    const keys: string[] = [];
+    const count = Math.min(requests.length, MAX_PREFETCHED);
+    for (let at = 0; at < count; at++) keys.push(prefetchedKey(requests[at]!));
     this.#index.prefetch(keys, prefetchedSlots);
     let sum = 0;
-    for (let at = 0; at < keys.length; at++) sum += this.#readKey(prefetchedSlots[at]!);
-    for (let at = 0; at < keys.length; at++) sum += this.#readValue(prefetchedSlots[at]!);
+    for (let at = 0; at < count; at++) sum += this.#readKey(prefetchedSlots[at]!);
+    for (let at = 0; at < count; at++) sum += this.#readValue(prefetchedSlots[at]!);
     // The compiler must not remove the reads.
     prefetchedSlots[0] = sum;
   }
 
   #readKey(slot: number): number {
-    return slot < 0 ? 0 : this.keys[slot]!.length;
+    if (slot < 0) return 0;
+    return this.keys[slot]!.length + this.usedSeconds(slot) + this.deadlines.get(slot);
   }
 
   #readValue(slot: number): number {
     if (slot < 0) return 0;
     const value = this.values[slot]!;
-    const length = typeof value === 'string' ? value.length : 0;
-    return length + this.usedSeconds(slot) + this.deadlines.get(slot);
+    return typeof value === 'string' ? value.length : 0;
   }
 
   /** Adds a key, which must not exist. Returns its slot. */
@@ -139,9 +141,8 @@ export class Keyspace {
 /** The memory of a key with a deadline in the arrays and the index, just after they have grown. */
 export const SLOT_BYTES = 80;
 
-/** The most requests whose keys are read together, and the longest key: its hash costs more than the wait. */
-const MAX_PREFETCHED = 64;
 const MIN_PREFETCHED_KEYS = 4096;
+/** The hash of a longer key costs more than the wait. */
 const MAX_PREFETCHED_LENGTH = 128;
 const prefetchedSlots = new Int32Array(MAX_PREFETCHED);
 
