@@ -79,12 +79,26 @@ for (const [name, command] of COMMANDS) {
 
 /** Finds the command or subcommand of `argv`. Returns the error reply if there is none. */
 export function findCommand(argv: readonly string[]): Command | ErrorReply {
-  const name = argv[0]!;
-  const command = BY_SPELLING.get(name) ?? COMMANDS.get(lower(name));
+  const command = commandNamed(argv[0]!);
   if (command === undefined) return unknownCommand(argv);
   if (command.subcommands === undefined || argv.length === 1) return command;
   return command.subcommands.get(lower(argv[1]!)) ?? unknownSubcommand(command, argv[1]!);
 }
+
+/** Clients often send the same command again: comparing two names takes less time than hashing one. */
+function commandNamed(name: string): Command | undefined {
+  if (name === lastName) return lastCommand;
+  const command = BY_SPELLING.get(name) ?? COMMANDS.get(lower(name));
+  // An unknown name can be very long, and must not stay in memory.
+  if (command !== undefined) {
+    lastName = name;
+    lastCommand = command;
+  }
+  return command;
+}
+
+let lastName: string | undefined;
+let lastCommand: Command | undefined;
 
 function registered(): Map<string, Command> {
   const commands = new Map<string, Command>();
