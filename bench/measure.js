@@ -62,10 +62,10 @@ export function startMemcached() {
   ]);
 }
 
-/** Starts a server of plain Node that replies PONG to whatever it reads: the least that a server on Node costs. */
+/** Starts a server of plain Node that replies PONG to every 14 bytes, as PING has: the least that a server on Node costs. */
 export function startBareNode() {
   const program = `require('node:net').createServer({ noDelay: true }, (socket) => {
-    socket.on('data', () => socket.write('+PONG\\r\\n')).on('error', () => {});
+    socket.on('data', (chunk) => socket.write('+PONG\\r\\n'.repeat(chunk.length / 14))).on('error', () => {});
   }).listen(Number(process.argv[1]), '127.0.0.1');`;
   return startServer((port) => [process.execPath, ['-e', program, String(port)]]);
 }

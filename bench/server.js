@@ -39,10 +39,15 @@ try {
   }
   printTable(['ratio to redis-server 7', ...PIPELINES.map((p) => `pipeline ${p}`)], rows);
   printTable(['processor time, pipeline 1', 'holdfast, µs', 'redis-server 7, µs', 'ratio'], costs);
-  printTable(
-    ['PING, pipeline 1: ratio to redis-server 7', 'requests', 'processor time'],
-    [pings('holdfast', 'holdfast'), pings('plain Node that only replies', 'bareNode')],
-  );
+  for (const pipeline of [1, 16]) {
+    printTable(
+      [`PING, pipeline ${pipeline}: ratio to redis-server 7`, 'requests', 'processor time'],
+      [
+        pings('holdfast', 'holdfast', pipeline),
+        pings('plain Node that only replies', 'bareNode', pipeline),
+      ],
+    );
+  }
 } finally {
   await Promise.all(Object.values(servers).map((server) => server.stop()));
 }
@@ -73,8 +78,8 @@ function scriptWorkload() {
 }
 
 /** A row of the table: a server beside redis-server. */
-function pings(title, name) {
-  const { rates, costRatios } = measure(['PING'], 1, name);
+function pings(title, name, pipeline) {
+  const { rates, costRatios } = measure(['PING'], pipeline, name);
   return [title, shownRatio(rates), shownRatio(costRatios)];
 }
 
