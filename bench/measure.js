@@ -205,7 +205,7 @@ export function percentile(values, share) {
 
 /**
  * Measures every side once in each round, after one turn to warm up, and gives the figures of each by
- * its name. The order changes from round to round, so that nobody always follows the same one.
+ * its name. The order changes from round to round, so that no side always follows the same one.
  */
 export async function interleave(sides, rounds, measure) {
   const names = Object.keys(sides);
@@ -221,8 +221,8 @@ export async function interleave(sides, rounds, measure) {
 }
 
 /**
- * The same for rates, with several short turns of each side in a round, whose mean is the round's: so the
- * machine's moods meet everybody alike.
+ * The same for rates, with several short turns of each side in a round, whose mean is the round's: so
+ * slow periods of the machine meet all sides alike.
  */
 export async function interleaveTurns(sides, rounds, turns, measure) {
   const figures = await interleave(sides, rounds * turns, measure);
@@ -260,7 +260,7 @@ export function sleep(durationMs) {
 setFlagsFromString('--expose-gc');
 
 /**
- * Frees what nobody can reach. For measuring memory only: after a few forced collections the engine also
+ * Frees unreachable objects. For measuring memory only: after a few forced collections the engine also
  * drops optimised code whose objects are gone, and what is timed next runs several times slower.
  */
 export const collectGarbage = runInNewContext('gc');

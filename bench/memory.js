@@ -1,5 +1,5 @@
 // Resident memory for a million held locks (key of 32 bytes, token of 36, with a TTL), and how long
-// anybody waits while a million keys end in the same second. Both sides get the same commands.
+// the longest PING takes while a million keys end in the same second. Both sides get the same commands.
 import {
   longestPing,
   openClient,

@@ -43,7 +43,7 @@ const SIDES = {
   ],
 };
 
-// The first run starts the local server, and somebody who waits keeps it for all of them.
+// The first run starts the local server, and one that waits keeps it running for all of them.
 const keeper = spawn(process.execPath, [MAIN, 'run', 'keeper', '--', 'cat'], { env: environment });
 execFileSync(process.execPath, [MAIN, 'run', 'bench', '--', 'true'], { env: environment });
 

@@ -126,7 +126,7 @@ function withoutDaemons(work) {
   }
 }
 
-/** A failure is no end here: what is missing afterwards is told at the end. */
+/** Ignores a failure: the programs that are still missing are listed at the end. */
 function run(program, args) {
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
   spawnSync(program, args, { env, stdio: ['ignore', 'ignore', 'inherit'] });

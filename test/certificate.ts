@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A certificate for the loopback that nobody but its holder vouches for. */
+/** A self-signed certificate for the loopback. */
 export interface Certificate {
   readonly certFile: string;
   readonly keyFile: string;

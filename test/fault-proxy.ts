@@ -10,13 +10,13 @@ export type Fault =
   | { readonly kind: 'pass' }
   /** Bytes are taken and never arrive. A link that has lost some ends when it is to pass again. */
   | { readonly kind: 'swallow'; readonly way?: Way }
-  /** Bytes arrive later, in order, even if who sent them has gone by then. */
+  /** Bytes arrive later, in order, even if the sender has closed by then. */
   | { readonly kind: 'delay'; readonly delayMs: number; readonly way?: Way }
   /** So many more bytes arrive, then the connection ends. With 0 it ends when the next byte comes. */
   | { readonly kind: 'cut'; readonly way: Way; readonly afterBytes: number }
   /** The client gets a TCP reset. */
   | { readonly kind: 'reset' }
-  /** As reset, and nobody listens any more. */
+  /** As reset, and the listener is closed. */
   | { readonly kind: 'refuse' };
 
 export const PASS = { kind: 'pass' } as const satisfies Fault;

@@ -87,6 +87,6 @@ process.on('message', async ({ id, verb, options }) => {
     process.send({ id, error: { name: error.name, code: error.code, message: error.message } });
   }
 });
-// Who started it may be gone without a word.
+// The parent may die without a message.
 process.on('disconnect', () => process.exit());
 process.send({ event: 'ready' });

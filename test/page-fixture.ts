@@ -84,7 +84,7 @@ function openStream(
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' });
   streams.add(response);
   response.on('close', () => streams.delete(response));
-  // The browser waits some seconds before it connects again, unless it is told otherwise.
+  // By default the browser waits some seconds before it connects again.
   response.write('retry: 100\n\n');
   for (const message of greeting) response.write(frameOf(message));
 }

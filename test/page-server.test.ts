@@ -269,7 +269,7 @@ describe.concurrent('a page with a server of its own', () => {
     socket.write('GET / HTTP/1.1\r\n');
     const beganMs = performance.now();
     await once(socket, 'close');
-    // Node checks every 30 s unless told otherwise.
+    // By default Node checks every 30 s.
     expect(performance.now() - beganMs).toBeLessThan(withinMs(14_000, 29_000));
   }, 40_000);
 

@@ -31,7 +31,7 @@ export const RECIPE_FOLDER = join(ROOT, 'examples', 'recipes');
 
 function commandOf(file: string): string[] {
   const path = join(RECIPE_FOLDER, file);
-  // The input is a socket here, which PHP reads for a minute and no longer unless told otherwise.
+  // The input is a socket here, which PHP by default reads for a minute at most.
   if (file.endsWith('.php')) return ['php', '-d', 'default_socket_timeout=-1', path];
   return [PYTHON ?? 'python3', path];
 }

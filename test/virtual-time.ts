@@ -5,7 +5,7 @@ export async function settle(): Promise<void> {
   for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
 }
 
-/** Time passes in small steps, so that whoever waits for a timer can act in between. */
+/** Time passes in small steps, so that code that waits for a timer runs in between. */
 export async function elapse(clock: VirtualClock, durationMs: number, steps = 20): Promise<void> {
   await settle();
   for (let step = 0; step < steps; step++) {

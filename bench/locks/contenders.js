@@ -1,4 +1,4 @@
-// Who takes part in the lock benchmarks on a server. A contender is opened with the server's port and has
+// The contenders of the lock benchmarks on a server. A contender is opened with the server's port and has
 // `acquire(name)`, which gives something that can be released, `isFree(name)`, which asks the server and
 // not the library, and `close()`. Each has a client of its own; those of ioredis have its defaults.
 import { randomUUID } from 'node:crypto';
@@ -40,7 +40,7 @@ export const sessions = {
 /** ioredis can gather the commands of one turn by itself, if asked to. */
 export const pipedFloor = (port) => openFloor(port, { enableAutoPipelining: true });
 
-/** The other kinds. They are free when somebody who needs the whole lock could have it. */
+/** The other kinds. A lock is free when a request for all of it is granted. */
 export const otherKinds = {
   'holdfast semaphore': (port) =>
     openHoldfast(port, {
@@ -61,7 +61,7 @@ export const otherKinds = {
     }),
 };
 
-/** Who prolongs a lock that is held: `hold(name)`, then `renew(name)` as often as one likes. */
+/** They extend a lock that is held: `hold(name)`, then `renew(name)` any number of times. */
 export const renewers = {
   'bare EVALSHA compare-and-pexpire': openBareRenewer,
   'holdfast lease.extend()': openLeaseRenewer,

@@ -24,9 +24,9 @@ const FEW_ROUNDS = Math.ceil(ROUNDS / 3);
 const NAMES = Array.from({ length: 1000 }, (_, index) => `bench:${index}`);
 
 /**
- * One worker goes through a hundred names, in turns of some dozen cycles: the machine is now fast, now slow, for
- * longer than that. Or a thousand workers have a name each, who need longer turns, so that beginning and ending
- * do not count for much.
+ * One worker goes through a hundred names, in turns of some dozen cycles: a slow period of the machine lasts longer
+ * than a turn. Or a thousand workers have a name each. Their turns are longer, so that the start and the end of a
+ * turn count little.
  */
 const inSequence = { turns: 126, turnMs: 5, namesOfWorkers: [NAMES.slice(0, 100)] };
 const warmUp = { turnMs: 400, namesOfWorkers: NAMES.slice(0, 100).map((name) => [name]) };
@@ -145,7 +145,7 @@ function showCycles(title, figures, mark) {
   printTable([title, 'cycles/s', 'of the floor', 'holdfast ÷ this', 'mark'], rows);
 }
 
-/** Opens everybody, and lets nobody in whose locks do not lock. */
+/** Opens all contenders. Throws if the locks of one do not lock. */
 function withContenders(openers, port, work) {
   return withOpened(openers, port, async (sides) => {
     for (const [name, side] of Object.entries(sides)) await proveLocking(name, side);

@@ -1,5 +1,5 @@
 // Locks inside one process, beside async-mutex, which keeps no lease, no fence and no deadline: one
-// caller who takes and releases, and 10,000 workers who want the same lock ten times each.
+// caller that acquires and releases, and 10,000 workers that acquire the same lock ten times each.
 import { Mutex, withTimeout } from 'async-mutex';
 import { createLocks } from 'holdfast';
 import {

@@ -1,7 +1,7 @@
-// One lock on redis-server, wanted by ten workers in each of two processes, who work for 5 ms each time.
+// One lock on redis-server, requested by ten workers in each of two processes. Each works for 5 ms under it.
 // How long from the call of release until the next holder, another worker, runs? The measure is a round
 // trip: PINGs of the same two processes, at the same pace, before the workers begin and beside them.
-// Where nobody stands in line, who releases often gets the lock again at once: that is counted apart.
+// Without a queue, the worker that released often gets the lock again at once: that is counted apart.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -77,7 +77,7 @@ function show(figures) {
 
 function row(name, rounds) {
   const all = (figure) => rounds.flatMap((round) => round[figure]);
-  // Where somebody always gets the lock again, a round can end without a hand-over, and so can all.
+  // If one worker always gets the lock again, a round ends without a hand-over, perhaps every round.
   const handedOver = rounds.filter((round) => round.handOversUs.length > 0);
   const inPings = (pings) =>
     handedOver.map((round) => median(round.handOversUs) / median(round[pings]));
@@ -130,7 +130,7 @@ function handOvers(side, turnsOfWorkers) {
   return { handOversUs, keptCount: turns.length - 1 - handOversUs.length };
 }
 
-/** One of the processes: opens every side once and works when told to. */
+/** One of the processes: opens every side once and works on request. */
 async function serveRounds(port) {
   const pinger = new Redis(port);
   const sides = {};
@@ -169,7 +169,7 @@ async function workUntil(side, endUs, workMs) {
   while (nowUs() < endUs) {
     const hold = await side.acquire(LOCK);
     const grantedUs = nowUs();
-    // Who gets the lock after the end only passes it on.
+    // A worker that gets the lock after the end releases it at once.
     if (grantedUs < endUs && workMs > 0) await sleep(workMs);
     const releasedUs = nowUs();
     if (grantedUs < endUs) turns.push({ grantedUs, releasedUs });

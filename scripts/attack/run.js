@@ -118,7 +118,7 @@ async function runBounded(attack, context, limitMs) {
   context.stop();
 }
 
-/** redis-server runs an endless script until it is told to stop; the rest of the suite must go on. */
+/** redis-server runs an endless script until SCRIPT KILL; the rest of the suite must go on. */
 async function stopScript(port) {
   const client = await Client.connect(port);
   await Promise.race([client.call('SCRIPT', 'KILL'), delay(SCRIPT_KILL_MS)]);

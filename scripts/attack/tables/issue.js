@@ -1,4 +1,4 @@
-// Requests that once ended the server, showed one client's data to another or stalled everybody.
+// Requests that once ended the server, showed one client's data to another or stalled all clients.
 import { MIB, range, streamRequest, text } from '../tools.js';
 import { request } from '../wire.js';
 
