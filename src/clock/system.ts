@@ -2,9 +2,6 @@ import { randomFillSync } from 'node:crypto';
 import type { Clock, Timer } from './clock.ts';
 import type { Random } from './random.ts';
 
-/** Read once: in Node the global is a getter, which takes as long as now(). */
-const { performance } = globalThis;
-
 /** Node fires a longer timeout after one millisecond, so that a longer delay is split into several timeouts. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
