@@ -13,7 +13,7 @@ const PACKAGES = {
   'redis-cli': 'redis-tools',
   'redis-benchmark': 'redis-tools',
   sqlite3: 'sqlite3',
-  chromium: 'chromium',
+  'chromium-headless-shell': 'chromium-headless-shell',
   python3: 'python3',
   zsh: 'zsh',
   fish: 'fish',
@@ -25,8 +25,11 @@ const PACKAGES = {
   etcd: 'etcd-server',
   memcached: 'memcached',
 };
-/** The versions that the tests need; of the other programs any will do. */
-const VERSIONS = { 'redis-server': '7.0 or later' };
+/** What the message says of some programs. The browser without windows opens a page in half the time. */
+const REMARKS = {
+  'redis-server': '7.0 or later',
+  'chromium-headless-shell': 'or chromium, or google-chrome',
+};
 /** Debian's package of what is not on the PATH, and the commands that find it: one of them is enough. */
 const LIBRARIES = {
   phpredis: {
@@ -48,7 +51,14 @@ const LIBRARIES = {
   },
 };
 /** Programs that serve as well. */
-const OTHER_NAMES = { chromium: ['chromium-browser', 'google-chrome', 'google-chrome-stable'] };
+const OTHER_NAMES = {
+  'chromium-headless-shell': [
+    'chromium',
+    'chromium-browser',
+    'google-chrome',
+    'google-chrome-stable',
+  ],
+};
 const POLICY = '/usr/sbin/policy-rc.d';
 
 if (missing().length > 0 && mayInstall()) install();
@@ -56,7 +66,7 @@ const left = missing();
 if (left.length > 0) {
   console.error(
     [
-      `The tests need ${left.map(withVersion).join(', ')}. Install them and run npm test again:`,
+      `The tests need ${left.map(withRemark).join(', ')}. Install them and run npm test again:`,
       `  Debian, Ubuntu:  sudo apt-get update && sudo apt-get install -y ${packagesOf(left).join(' ')}`,
       '  Fedora:          sudo dnf install -y redis sqlite chromium python3 python3-redis zsh fish mandoc strace php-cli php-pecl-redis6 java-devel postgresql-server pgbouncer etcd memcached',
       '  Alpine:          sudo apk add redis sqlite chromium python3 py3-redis zsh fish mandoc strace php83 php83-pecl-redis openjdk17-jdk postgresql pgbouncer etcd memcached',
@@ -76,8 +86,8 @@ function missing() {
   return [...programs, ...libraries];
 }
 
-function withVersion(name) {
-  return name in VERSIONS ? `${name} (${VERSIONS[name]})` : name;
+function withRemark(name) {
+  return name in REMARKS ? `${name} (${REMARKS[name]})` : name;
 }
 
 function packagesOf(names) {

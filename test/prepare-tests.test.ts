@@ -26,6 +26,10 @@ function prepare(programs: readonly string[]): { code: number | null; line: stri
 
 it.each([
   { missing: ['javac'], named: 'javac' },
+  {
+    missing: ['chromium'],
+    named: 'chromium-headless-shell (or chromium, or google-chrome)',
+  },
   { missing: ['redis-server', 'javac'], named: 'redis-server (7.0 or later), javac' },
 ])('names $named where $missing is missing', ({ missing, named }) => {
   const { code, line } = prepare(PROGRAMS.filter((program) => !missing.includes(program)));
@@ -35,4 +39,7 @@ it.each([
 
 it('prints nothing where all programs are there', () => {
   expect(prepare(PROGRAMS)).toEqual({ code: 0, line: '' });
+  const browser = ['chromium-headless-shell'];
+  const others = PROGRAMS.filter((program) => program !== 'chromium');
+  expect(prepare([...others, ...browser])).toEqual({ code: 0, line: '' });
 });

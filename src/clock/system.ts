@@ -5,6 +5,7 @@ import type { Random } from './random.ts';
 /** Node fires a longer timeout after one millisecond, so that a longer delay is split into several timeouts. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
+/** `performance` is looked up at each call, since the fake timers of test runners replace it. */
 export const systemClock: Clock = {
   monotonicMs: () => performance.now(),
   wallMs: () => Date.now(),
