@@ -83,6 +83,7 @@ it.each<[string, string]>([
   ['requests after QUIT', `${signIn()}${request('QUIT')}${set('x', '1')}`],
   ['many words after AUTH in one chunk', `${signIn()}${request(...MANY_WORDS)}${request('QUIT')}`],
   ['many words after RESET', `${signIn()}${request('RESET')}${request(...MANY_WORDS)}`],
+  ['many words after reset', `${signIn()}${request('reset')}${request(...MANY_WORDS)}`],
   [
     'a request that is cut inside a batch',
     `${signIn()}${set('x', '1')}${set('x', '2').slice(0, -3)}`,

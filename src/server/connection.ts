@@ -78,8 +78,8 @@ export class Connection implements Runner {
   #ending = false;
   /** The socket ends when the log has released the last replies. */
   #endsWhenReleased = false;
-  /** From then on a closing connection may not receive bytes. */
-  #lingersUntilMs = Number.POSITIVE_INFINITY;
+  /** From then on a closing connection receives no bytes. */
+  #receivesUntilMs = Number.POSITIVE_INFINITY;
   /** The bytes that may be added to the unread output. */
   readonly #writeLimitBytes = (): number => this.#outputLimitBytes() - this.#output.unreadBytes;
 
@@ -206,9 +206,12 @@ export class Connection implements Runner {
     }
   }
 
-  /** Bytes that arrive restart the timeout of the socket: a client that sends them, and does not read, would stay. */
+  /**
+   * Bytes that arrive restart the timeout of the socket: a client that sends them, and does not read, would stay. They are
+   * read for a while all the same, since unread ones would make the system reset the connection before the last reply.
+   */
   #receiveAtEnd(): void {
-    if (this.#owner.engine.clock.monotonicMs() > this.#lingersUntilMs) this.destroy();
+    if (this.#owner.engine.clock.monotonicMs() > this.#receivesUntilMs) this.#socket.pause();
   }
 
   /** Whether the client begins with a ClientHello, which has no line end that would make it a bad request. */
@@ -450,7 +453,7 @@ export class Connection implements Runner {
 
   #endSocket(): void {
     // A client that does not close its side, or does not read, would keep the socket open.
-    this.#lingersUntilMs = this.#owner.engine.clock.monotonicMs() + LINGER_MS;
+    this.#receivesUntilMs = this.#owner.engine.clock.monotonicMs() + LINGER_MS;
     this.#socket.setTimeout(LINGER_MS, () => this.destroy());
     this.#socket.end(() => this.destroy());
   }

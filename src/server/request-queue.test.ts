@@ -40,6 +40,17 @@ it('counts requests that were decoded and have not run', () => {
   expect([next(), next(), next(), queue.bytes]).toEqual([BLOCKING, last, null, 0]);
 });
 
+it('counts a later batch anew, of which as many requests have run', () => {
+  const { queue, send, next } = open();
+  send(['GET', 'key'], ['SET', 'key', 'v'.repeat(1000)]);
+  next();
+  expect(queue.bytes).toBeGreaterThan(1000);
+  next();
+  send(['GET', 'key'], BLOCKING);
+  next();
+  expect(queue.bytes).toBe(argumentBytes(BLOCKING));
+});
+
 it('counts the bytes that arrive after the decoded requests', () => {
   const { queue, send, next } = open();
   send(BLOCKING, ['GET', 'key']);

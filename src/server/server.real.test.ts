@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import {
   chownSync,
   lchownSync,
@@ -197,6 +198,17 @@ describe('replies', () => {
     expect(client.text).toBe('+OK\r\n+PONG\r\n');
   });
 
+  it('notices the end of a client that is blocked after its time slice', async () => {
+    const { port } = await serve();
+    const client = new Client({ port });
+    const slow = encodeRequest(['EVAL', 'for i = 1, 1e6 do end', '0']);
+    client.socket.end(slow.repeat(20) + encodeRequest(['BLPOP', 'queue', '0']), 'latin1');
+    await client.closed();
+    const other = new Client({ port });
+    await other.command('RPUSH', 'queue', 'element').expect(':1\r\n');
+    await other.command('LLEN', 'queue').expect(':1\r\n');
+  });
+
   it('sends a message to its subscribers', async () => {
     const { port } = await serve();
     const subscriber = new Client({ port }).command('SUBSCRIBE', 'news');
@@ -337,6 +349,24 @@ describe('bad input', () => {
     cleanups.push(() => clearInterval(sending));
     await greedy.closed();
     expect(clients.bytes).toBeLessThan(12_000_000);
+  });
+
+  it('sends all replies to a closing client that reads them, also if it continues to send', async () => {
+    const { port } = await serve();
+    const value = 'x'.repeat(40_000_000);
+    await new Client({ port }).command('SET', 'big', value).expect('+OK\r\n');
+    const client = new Client({ port }).command('GET', 'big').command('QUIT');
+    let bytes = 0;
+    client.socket.removeAllListeners('data').on('data', (chunk) => {
+      bytes += chunk.length;
+      client.socket.pause();
+      setTimeout(() => client.socket.resume(), 5);
+    });
+    const sending = setInterval(() => client.write('x'), 100);
+    cleanups.push(() => clearInterval(sending));
+    await client.closed();
+    // The system drops what it has not sent when bytes of the client are left unread.
+    expect(bytes).toBeGreaterThan(value.length - 8_000_000);
   });
 
   it('counts the unread replies of closing clients, and ends those with the most', async () => {
@@ -575,6 +605,17 @@ describe('limits and addresses', () => {
     const server = await serve({ loglevel: 'verbose' }, { report });
     for (let count = 0; count < 3; count++) await new Client(server).closed();
     expect(server.connectionCount).toBe(0);
+  });
+
+  it('takes no client that has reset its TCP connection for one of the Unix socket', async () => {
+    const reports: string[] = [];
+    const report = (message: string): unknown => reports.push(message);
+    const { port } = await serve({ loglevel: 'verbose' }, { report });
+    // This process accepts the connection after the other one has ended.
+    const program = `const socket = require('net').connect(${port}, '127.0.0.1', () => socket.resetAndDestroy())`;
+    spawnSync(process.execPath, ['-e', program]);
+    await new Client({ port }).command('PING').expect('+PONG\r\n');
+    expect(reports.filter((message) => message.includes('Unix socket'))).toEqual([]);
   });
 
   it('accepts arguments up to proto-max-bulk-len', async () => {

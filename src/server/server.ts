@@ -267,6 +267,10 @@ class SocketServer implements Server, ConnectionOwner {
 
   /** Returns undefined for a connection that was refused. */
   #accept(socket: Socket): Connection | undefined {
+    if (isReset(socket)) {
+      socket.destroy();
+      return undefined;
+    }
     const connection = new Connection(this, socket);
     const { session } = connection;
     session.address = socketAddress(socket.remoteAddress, socket.remotePort);
@@ -442,6 +446,11 @@ function closing(listener: NetServer): Promise<void> {
     if (!listener.listening) resolve();
     else listener.close(() => resolve());
   });
+}
+
+/** Whether a client over TCP has reset its connection already. Without an address it would pass for one of the Unix socket. */
+function isReset({ remoteAddress, localAddress }: Socket): boolean {
+  return remoteAddress === undefined && localAddress !== undefined;
 }
 
 function socketAddress(host: string | undefined, port: number | undefined): string {
