@@ -58,12 +58,57 @@ describe('a program', () => {
         import { redisStore } from './dist/index.js';
         const client = createClient({ url: 'redis://127.0.0.1:${server.port}' });
         await client.connect();
-        await client.sendCommand(['CLIENT', 'PAUSE', '300']);
         client.unref();
         const locks = createLocks({ store: redisStore(client) });
-        await (await locks.mutex('a').acquire()).release();
+        for (const wait of ['10s', Infinity, 0]) {
+          void client.sendCommand(['CLIENT', 'PAUSE', '300']);
+          await (await locks.mutex('a').acquire({ wait })).release();
+        }
         process.stdout.write('done')`),
     ).toBe('done');
+  });
+
+  it('stays alive while it waits for a value that another process loads, also if it joins late', async () => {
+    const server = await startRealRedis();
+    onTestFinished(() => server.stop());
+    const url = `redis://127.0.0.1:${server.port}`;
+    const options = { fresh: '100ms', stale: '2s', beta: 0 } as const;
+    const endless = { ...options, hardTimeout: Infinity, softTimeout: Infinity };
+    await using locks = createLocks(url);
+    await locks.cache('k', options, () => 'old');
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    let finish = (_value: string): void => {};
+    const loading = new Promise<string>((resolve) => {
+      finish = resolve;
+    });
+    const loaded = locks.cache('k', endless, () => loading);
+    const output = program(`
+      const locks = createLocks('${url}');
+      const read = () => locks.cache('k', { ...${JSON.stringify(options)}, hardTimeout: Infinity }, () => 'other');
+      process.stdout.write(await read() + ' ');
+      await new Promise((resolve) => setTimeout(resolve, 2500));
+      process.stdout.write(await read());`);
+    await new Promise((resolve) => setTimeout(resolve, 4500));
+    finish('new');
+    await loaded;
+    expect(await output).toBe('old new');
+  });
+
+  it('stays alive until its election ends, also after its leadership was lost', async () => {
+    const server = await startRealRedis();
+    onTestFinished(() => server.stop());
+    const output = await program(`
+      const locks = createLocks('redis://127.0.0.1:${server.port}');
+      let terms = 0;
+      const election = locks.elect('e', async () => {
+        process.stdout.write('leads ');
+        if (++terms === 2) return void election.stop();
+        await locks.mutex('e').forceRelease();
+        await new Promise((resolve) => setTimeout(resolve, 2000).unref());
+      }, { lease: '1s' });
+      await election.done;
+      process.stdout.write('over');`);
+    expect(output).toBe('leads leads over');
   });
 
   it('exits soon after close(), also if the server is down', async () => {
@@ -155,7 +200,7 @@ const STORES: Readonly<
   },
 };
 
-describe.each(Object.entries(STORES))('a program with locks in %s', (_, start) => {
+describe.concurrent.each(Object.entries(STORES))('a program with locks in %s', (_, start) => {
   let options: CreateLocksOptions;
   let stop: () => unknown;
   beforeAll(async () => {
@@ -183,6 +228,13 @@ describe.each(Object.entries(STORES))('a program with locks in %s', (_, start) =
       const lease = await locks.mutex('c').acquire({ lease: '2s' });
       setTimeout(async () => process.stdout.write(await lease.release()), 1000).unref();`);
     expect(output).toBe('released');
+  });
+
+  it('stays alive until the callback of run() returns, also if it loses the lock', async () => {
+    const output = await run(`
+      const work = () => new Promise((resolve) => setTimeout(resolve, 1500).unref());
+      await locks.mutex('e').run(work, { maxHold: '500ms' }).catch(({ code }) => process.stdout.write(code));`);
+    expect(output).toBe('lost');
   });
 
   it('stays alive while it waits for a lock, without a wait timeout', async () => {

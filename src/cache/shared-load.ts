@@ -1,4 +1,4 @@
-import type { Clock } from '../clock/index.ts';
+import type { Clock, Timer } from '../clock/index.ts';
 import type { Lease, Lock, Locks } from '../lock/index.ts';
 import { closedError, deadlockError, loadError, unavailableError } from './errors.ts';
 import type { EventPublisher } from './events.ts';
@@ -80,6 +80,8 @@ export class SharedLoad {
   #loadedFence: number | undefined;
   /** The lookup with which this process began to wait; undefined while it does not wait. */
   #waitsSince: CacheLookup | undefined;
+  /** The timer for the end of the loader's lease; undefined while this process does not wait for it. */
+  #leaseEnd: Timer | undefined;
   #isLoading = false;
   #isClosed = false;
   #isDecided = false;
@@ -123,11 +125,17 @@ export class SharedLoad {
   enter(): () => void {
     const unlink = this.#task.link();
     if (unlink === undefined) throw deadlockError(this.#plan.key);
-    this.#callers++;
+    this.#countCaller(1);
     return () => {
-      this.#callers--;
+      this.#countCaller(-1);
       unlink();
     };
+  }
+
+  /** A caller without a timeout has nothing else that keeps the process alive. */
+  #countCaller(change: 1 | -1): void {
+    this.#callers += change;
+    this.#leaseEnd?.keepAlive(this.#callers > 0);
   }
 
   /** Receives the messages of the store for this key. Undefined: messages may have been lost. */
@@ -199,9 +207,10 @@ export class SharedLoad {
     const leftMs = hasEnd ? holder.leftMs : pauseMs;
     if (this.#isClosed) return undefined;
     const timer = clock.setTimer(leftMs, () => this.#wakeUp(undefined));
-    // A caller without a timeout has nothing else that keeps the process alive.
     timer.keepAlive(this.#callers > 0);
+    this.#leaseEnd = timer;
     const message = await received;
+    this.#leaseEnd = undefined;
     timer.cancel();
     return message;
   }

@@ -153,7 +153,7 @@ export class LockCore {
     else this.#releases.add(pending, this.clock.monotonicMs());
   }
 
-  /** Keeps the process alive until this work ends, whose caller waits for it: a pause alone does not. */
+  /** Keeps the process alive until this work ends, whose caller waits for it: pauses and idle connections do not. */
   async keepAlive<Result>(work: Promise<Result>): Promise<Result> {
     const timer = this.clock.setTimer(Number.POSITIVE_INFINITY, () => {});
     timer.keepAlive(true);

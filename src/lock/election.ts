@@ -14,7 +14,7 @@ import type { ForeignHolder, Holder, HoldfastHolder } from './store.ts';
  * the mutex of that name, runs the callback while it holds the mutex, releases it, pauses, and waits again.
  *
  * One election never runs its callback twice at the same time: it campaigns again only after the callback has
- * returned. The process stays alive while the election waits. While it leads, its lease decides that, as any other.
+ * returned. The process stays alive until the election ends.
  */
 export class Election implements AsyncDisposable {
   readonly name: string;
@@ -50,7 +50,7 @@ export class Election implements AsyncDisposable {
     // Throws now if an option is wrong.
     core.options.resolve(lock.name, this.#acquireOptions);
     // The election is no part of the callback of run() that may have started it.
-    this.done = withRunContext(undefined, () => this.#campaign());
+    this.done = withRunContext(undefined, () => core.keepAlive(this.#campaign()));
   }
 
   /**
@@ -157,7 +157,7 @@ export class Election implements AsyncDisposable {
     const { signal } = this.#stopping;
     if (this.#isEnded) return;
     const durationMs = (maxMs * (1 + this.#random.next())) / 2;
-    const pause = new Promise<void>((resolve) => {
+    await new Promise<void>((resolve) => {
       const end = (): void => resolve();
       signal.addEventListener('abort', end, { once: true });
       // Ends early on close().
@@ -166,7 +166,6 @@ export class Election implements AsyncDisposable {
         end();
       });
     });
-    await this.#core.keepAlive(pause);
   }
 }
 

@@ -78,7 +78,9 @@ export abstract class Lock {
     const lease = await this.#acquireHeld(options);
     let result: Result;
     try {
-      result = await this.enter(lease, () => callback(lease));
+      const entered = this.enter(lease, () => callback(lease));
+      // Once the lease is lost, nothing else may keep the process alive until the callback returns.
+      result = await (this.core.store.ownsConnections ? this.core.keepAlive(entered) : entered);
       lease.assertHeld();
     } catch (error) {
       await lease.release();

@@ -61,7 +61,8 @@ export class TimerQueue<Item extends Scheduled<Item>> {
   }
 
   #setTimer(dueMs: number): void {
-    if (dueMs === Number.POSITIVE_INFINITY) return;
+    // A timer that is never due is needed only to keep the process alive.
+    if (dueMs === Number.POSITIVE_INFINITY && !this.#keepsAlive) return;
     this.#timer?.cancel();
     this.#timerMs = dueMs;
     const delayMs = Math.max(0, dueMs - this.#clock.monotonicMs());
