@@ -246,13 +246,11 @@ export class Connection implements Runner {
 
   /** Returns false if the time slice of this turn is used up: Node may deliver several chunks of a socket in one turn. */
   #beginSlice(nowMs: number): boolean {
-    const endMs = this.#owner.turns.sliceEndMs(nowMs);
-    const turn = this.#owner.turns.current;
-    if (this.#turn !== turn) {
-      this.#turn = turn;
-      this.#sliceEndMs = endMs;
-    }
-    return nowMs <= this.#sliceEndMs;
+    const { turns } = this.#owner;
+    if (this.#turn === turns.current) return nowMs <= this.#sliceEndMs && !turns.isCrowded(nowMs);
+    this.#turn = turns.current;
+    this.#sliceEndMs = turns.sliceEndMs(nowMs);
+    return true;
   }
 
   /** The engine's time changes only after commands that may take long, so that most commands check one number. */

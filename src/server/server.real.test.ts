@@ -198,6 +198,25 @@ describe('replies', () => {
     expect(client.text).toBe('+OK\r\n+PONG\r\n');
   });
 
+  it('sends the replies to a short pipeline together, also behind a client that takes long', async () => {
+    const { port } = await serve();
+    const [slow, client] = [new Client({ port }), new Client({ port })];
+    const pipeline = encodeRequest(['PUBLISH', 'news', 'text']).repeat(2) + encodeRequest(['PING']);
+    const replies = ':0\r\n:0\r\n+PONG\r\n';
+    // Code that has not run before is slow.
+    for (let round = 0; round < 500; round++) await client.write(pipeline).expect(replies);
+    await slow.command('PING').expect('+PONG\r\n');
+    const chunks: number[] = [];
+    for (let round = 0; round < 4; round++) {
+      const before = client.chunks;
+      slow.command('EVAL', 'for i = 1, 5e6 do end', '0');
+      await client.write(pipeline).expect(replies);
+      chunks.push(client.chunks - before);
+    }
+    // The system may suspend the server in a round.
+    expect(Math.min(...chunks)).toBe(1);
+  });
+
   it('notices the end of a client that is blocked after its time slice', async () => {
     const { port } = await serve();
     const client = new Client({ port });

@@ -63,8 +63,12 @@ export class Turns {
   sliceEndMs(nowMs: number): number {
     this.#beganMs ??= nowMs;
     this.#scheduleEnd();
-    const isCrowded = nowMs - this.#beganMs > CROWDED_MS;
-    return nowMs + (isCrowded ? CROWDED_SLICE_MS : SLICE_MS);
+    return nowMs + (this.isCrowded(nowMs) ? CROWDED_SLICE_MS : SLICE_MS);
+  }
+
+  /** Whether this turn, which has begun, has taken so long that each connection runs one chunk only. */
+  isCrowded(nowMs: number): boolean {
+    return nowMs - this.#beganMs! > CROWDED_MS;
   }
 
   /** Whether scripts and transactions must yield, because earlier ones have taken long. */
@@ -115,8 +119,8 @@ export class Turns {
 }
 
 const SLICE_MS = 10;
-/** When a turn has taken this long, each further connection runs its first chunk only. */
+/** When a turn has taken this long, each further connection runs its first chunk only, for a shorter time. */
 const CROWDED_MS = 100;
-const CROWDED_SLICE_MS = 0;
+const CROWDED_SLICE_MS = 0.2;
 const BUSY_MS = 50;
 const REST_TURNS = 2;
