@@ -255,8 +255,6 @@ export class Attempt extends Scheduled<Attempt> implements Waiter {
     this.#retryTimer?.cancel();
     if (!Number.isFinite(durationMs)) return;
     this.#retryTimer = this.core.clock.setTimer(durationMs, () => this.#retry());
-    // A program that waits for a lock stays alive.
-    this.#retryTimer.keepAlive(true);
   }
 
   #accept(grant: Grant): void {

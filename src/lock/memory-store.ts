@@ -552,8 +552,6 @@ class MemoryLock {
       this.#expire(laterMs);
       this.#setTimer(laterMs);
     });
-    // Waiters without a wait timeout have no timer of their own.
-    this.#timer.keepAlive(true);
   }
 
   #cancelTimer(): void {

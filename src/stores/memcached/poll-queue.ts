@@ -109,8 +109,6 @@ export class PollQueue {
   #pollLater(lock: WaitingLock): void {
     lock.timer?.cancel();
     lock.timer = this.#clock.setTimer(this.pollMs(), () => notifyFirst(lock));
-    // A program that waits for a lock stays alive.
-    lock.timer.keepAlive(true);
   }
 }
 

@@ -277,11 +277,7 @@ export class QuorumLocks implements LockStore {
           sentWallMs,
           isReserved: false,
         });
-      } else {
-        const retry = (): void => waiter.notify({ type: 'retry' });
-        // A program that waits for a lock stays alive.
-        this.#clock.setTimer(result.retryInMs, retry).keepAlive(true);
-      }
+      } else this.#clock.setTimer(result.retryInMs, () => waiter.notify({ type: 'retry' }));
     } catch (error) {
       waiter.notify({ type: 'failed', error });
     }
