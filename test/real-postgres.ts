@@ -53,7 +53,7 @@ export async function startRealPostgres(...settings: readonly string[]): Promise
   writeFileSync(join(data, 'postgresql.auto.conf'), `${lines.join('\n')}\n`);
   let server = await spawnUntilReady(data);
   const signal = (name: NodeJS.Signals): void => {
-    for (const pid of processesOf(server.pid!)) process.kill(pid, name);
+    for (const pid of processesOf(server.pid!)) sendSignal(pid, name);
   };
   const end = async (signalAll: () => unknown): Promise<void> => {
     if (server.exitCode !== null || server.signalCode !== null) return;
@@ -131,6 +131,15 @@ async function untilLine(child: ChildProcess, text: string): Promise<void> {
     return;
   }
   throw new Error(`the server ended before it was ready:\n${seen.join('\n')}`);
+}
+
+/** Does nothing to a process that has ended: a backend ends when its client does. */
+function sendSignal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
 }
 
 /** The process itself, and then its children. */
